@@ -37,24 +37,19 @@ impl ExtensionsInner {
         signal: u64,
         cancel: &CancellationToken,
     ) -> Result<Reply, EngineError> {
-        let mut running = std::pin::pin!(running);
-        tokio::select! {
-            biased;
-            outcome = &mut running => return outcome,
-            () = cancel.cancelled() => {}
-        }
-        // A host that is blocked takes longer to process the signal than this work is awaited.
-        if let Some(shared) = self
-            .bridge
-            .shared()
-            .ok()
-            .and_then(|shared| shared.upgrade())
-        {
-            self.bridge
-                .begin(async move { shared.cancel_blocked(signal).await });
-        }
-        let outcome = tokio::time::timeout(CANCEL_GRACE, running).await;
-        outcome.unwrap_or(Err(EngineError::Interrupted))
+        let send_signal = || {
+            // A host that is blocked takes longer to process the signal than this work is awaited.
+            if let Some(shared) = self
+                .bridge
+                .shared()
+                .ok()
+                .and_then(|shared| shared.upgrade())
+            {
+                self.bridge
+                    .begin(async move { shared.cancel_blocked(signal).await });
+            }
+        };
+        until_grace_ends(running, cancel, send_signal).await
     }
 
     /// Signals cancellation; if a host does not process the signal, stops the code that keeps it busy.
@@ -205,5 +200,65 @@ fn abandoned_result(name: &str, abandoned: AbandonedHook) -> Value {
     match abandoned {
         AbandonedHook::Aborted => fail_closed(name, "aborted"),
         AbandonedHook::Late => fail_closed(name, "the extensions are not responding"),
+    }
+}
+
+/// Awaits work. Once it is canceled, `send_signal` is called, and the work is awaited for [`CANCEL_GRACE`] only.
+async fn until_grace_ends<Reply>(
+    running: impl Future<Output = Result<Reply, EngineError>>,
+    cancel: &CancellationToken,
+    send_signal: impl FnOnce(),
+) -> Result<Reply, EngineError> {
+    let mut running = std::pin::pin!(running);
+    tokio::select! {
+        biased;
+        outcome = &mut running => return outcome,
+        () = cancel.cancelled() => {}
+    }
+    send_signal();
+    let outcome = tokio::time::timeout(CANCEL_GRACE, running).await;
+    outcome.unwrap_or(Err(EngineError::Interrupted))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use pretty_assertions::assert_eq;
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn canceled_work_that_ignores_its_signal_is_abandoned_after_the_grace_period() {
+        let cancel = CancellationToken::new();
+        let canceling = async {
+            sleep(Duration::from_hours(1)).await;
+            cancel.cancel();
+            Instant::now()
+        };
+        let mut is_signaled = false;
+        let endless = pending::<Result<(), EngineError>>();
+        let running = async {
+            let outcome = until_grace_ends(endless, &cancel, || is_signaled = true).await;
+            (outcome, Instant::now())
+        };
+        let ((outcome, abandoned), canceled) = tokio::join!(running, canceling);
+        assert_eq!(outcome, Err(EngineError::Interrupted));
+        assert_eq!(abandoned - canceled, CANCEL_GRACE);
+        assert!(is_signaled);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn canceled_work_may_return_a_result_within_the_grace_period() {
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let work = async {
+            sleep(CANCEL_GRACE / 2).await;
+            Ok("partial")
+        };
+        assert_eq!(until_grace_ends(work, &cancel, || {}).await, Ok("partial"));
+        let ended = until_grace_ends(ready(Ok("done")), &cancel, || unreachable!());
+        assert_eq!(ended.await, Ok("done"));
     }
 }

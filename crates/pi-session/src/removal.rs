@@ -108,23 +108,14 @@ fn delete_with(program: &OsStr, path: &Path) -> Result<Removal, RemovalError> {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
+    use pi_test_support::write_program;
     use pretty_assertions::assert_eq;
 
     use super::*;
 
     fn program(directory: &Path, script: &str) -> PathBuf {
         let path = directory.join("trash-program");
-        fs::File::create(&path).unwrap();
-        let mut permissions = fs::metadata(&path).unwrap().permissions();
-        permissions.set_mode(0o755);
-        fs::set_permissions(&path, permissions).unwrap();
-        io::Write::write_all(
-            &mut fs::OpenOptions::new().write(true).open(&path).unwrap(),
-            format!("#!/bin/sh\n{script}\n").as_bytes(),
-        )
-        .unwrap();
+        write_program(&path, format!("#!/bin/sh\n{script}\n"));
         path
     }
 

@@ -29,6 +29,8 @@ pub struct Browser {
     last_command: u64,
     /// The page; empty until it is attached.
     page: String,
+    /// The loader of the last document that a driven page has shown.
+    document: Value,
     problems: Vec<String>,
     _profile: TempDir,
 }
@@ -75,6 +77,7 @@ impl Browser {
             messages,
             last_command: 0,
             page: String::new(),
+            document: Value::Null,
             problems: Vec::new(),
             _profile: profile,
         };
@@ -128,12 +131,7 @@ impl Browser {
         self.input.write_all(&bytes).unwrap();
         let until = Instant::now() + PATIENCE;
         loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let message = match self.messages.recv_timeout(left) {
-                Ok(message) => message,
-                Err(RecvTimeoutError::Timeout) => panic!("{method} is not answered"),
-                Err(RecvTimeoutError::Disconnected) => panic!("the browser has ended"),
-            };
+            let message = self.next_message(until, method);
             if message["id"] == self.last_command {
                 assert!(message["error"].is_null(), "{method}: {}", message["error"]);
                 return message["result"].clone();
@@ -142,10 +140,26 @@ impl Browser {
         }
     }
 
-    /// Records errors of the page.
+    /// Returns the next message, which is waited for on behalf of a command.
+    fn next_message(&self, until: Instant, method: &str) -> Value {
+        let left = until.saturating_duration_since(Instant::now());
+        match self.messages.recv_timeout(left) {
+            Ok(message) => message,
+            Err(RecvTimeoutError::Timeout) => panic!("{method} is not answered"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the browser has ended"),
+        }
+    }
+
+    /// Records errors of the page, and its documents.
     fn record(&mut self, message: &Value) {
         let parameters = &message["params"];
         match message["method"].as_str() {
+            Some("Page.frameNavigated")
+                if message["sessionId"] == self.page.as_str()
+                    && parameters["frame"]["parentId"].is_null() =>
+            {
+                self.document = parameters["frame"]["loaderId"].clone();
+            }
             Some("Runtime.exceptionThrown") => {
                 let details = &parameters["exceptionDetails"];
                 let text = details["exception"]["description"].as_str();
@@ -173,12 +187,29 @@ impl Browser {
         self.problems.clear();
     }
 
+    /// Opens an address and waits until its document has replaced the earlier one.
     pub fn open(&mut self, address: &str) {
-        self.command("Page.navigate", &json!({"url": address}));
+        let opened = self.command("Page.navigate", &json!({"url": address}));
+        // A fragment of the same document has no loader, and a failed navigation may have no document.
+        let loader = &opened["loaderId"];
+        if loader.is_string() && opened["errorText"].is_null() {
+            self.wait_for_document("Page.navigate", |document| document == loader);
+        }
     }
 
+    /// Reloads the page and waits until a new document has replaced the earlier one.
     pub fn reload(&mut self) {
+        let earlier = self.document.clone();
         self.command("Page.reload", &json!({}));
+        self.wait_for_document("Page.reload", |document| *document != earlier);
+    }
+
+    fn wait_for_document(&mut self, method: &str, is_expected: impl Fn(&Value) -> bool) {
+        let until = Instant::now() + PATIENCE;
+        while !is_expected(&self.document) {
+            let message = self.next_message(until, method);
+            self.record(&message);
+        }
     }
 
     /// Evaluates an expression, awaiting it if it is a promise. An error of the expression is null.

@@ -26,6 +26,9 @@ mod hostile_texts;
 mod http1;
 #[cfg(target_os = "linux")]
 mod kernel_fault;
+#[cfg(unix)]
+mod process_state;
+mod program;
 mod pty_terminal;
 mod recording_proxy;
 mod scripted_reply;
@@ -42,6 +45,9 @@ pub use kernel_fault::{
     DiskFault, DiskOperation, install_kernel_fault, kernel_fault_command, was_killed_by_fault,
 };
 pub use portable_pty::CommandBuilder as PtyCommand;
+#[cfg(unix)]
+pub use process_state::is_running;
+pub use program::{copy_program, write_program};
 pub use pty_terminal::PtyTerminal;
 pub use recording_proxy::RecordingProxy;
 pub use scripted_reply::ScriptedReply;

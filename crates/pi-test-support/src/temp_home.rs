@@ -27,10 +27,23 @@ impl TempHome {
 
     /// Writes a file below the directory, creating parent directories, and returns its path.
     pub fn write(&self, file: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.path().join(file);
-        fs::create_dir_all(path.parent().expect("path has a parent")).unwrap();
+        let path = self.prepare(file);
         let mut handle = fs::File::create(&path).unwrap();
         handle.write_all(content.as_ref()).unwrap();
+        path
+    }
+
+    /// Writes an executable file below the directory, creating parent directories, and returns its path.
+    pub fn write_program(&self, file: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.prepare(file);
+        crate::write_program(&path, content);
+        path
+    }
+
+    /// Returns the path of a file whose parent directories exist.
+    fn prepare(&self, file: &str) -> PathBuf {
+        let path = self.path().join(file);
+        fs::create_dir_all(path.parent().expect("path has a parent")).unwrap();
         path
     }
 

@@ -277,7 +277,10 @@ impl RunningCommand {
                         exited = true;
                         idle.as_mut().reset(Instant::now() + OUTPUT_IDLE_TIME);
                     }
-                    () = &mut idle, if exited => return Ok(()),
+                    () = &mut idle, if exited => match self.pipe.read_available(&mut self.buffer) {
+                        Some(read) => break read,
+                        None => return Ok(()),
+                    },
                 }
             };
             if let Err(error) = &read {

@@ -1,14 +1,9 @@
 //! Sharing with a scripted `gh`.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "tests may panic, and test files need no atomic writes"
-)]
-
-use std::os::unix::fs::PermissionsExt as _;
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 use pi_session::NewSession;
+use pi_test_support::write_program;
 use pretty_assertions::assert_eq;
 use secrecy::SecretString;
 
@@ -25,8 +20,7 @@ impl GhHarness {
             directory: tempfile::tempdir().unwrap(),
         };
         let path = harness.directory.path().join("gh");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&path, format!("#!/bin/sh\n{script}\n"));
         harness
     }
 

@@ -325,8 +325,6 @@ async fn a_missing_node_is_reported_with_a_hint() {
 #[cfg(unix)]
 #[tokio::test]
 async fn an_outdated_or_broken_node_is_reported() {
-    use std::os::unix::fs::PermissionsExt as _;
-
     let cases = [
         (
             r#"printf '\036{"kind":"unsupported","version":"18.2.0"}\n'; cat >/dev/null"#,
@@ -341,9 +339,7 @@ async fn an_outdated_or_broken_node_is_reported() {
     for (script, expected) in cases {
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("node");
-        crate::support::write(&program, format!("#!/bin/sh\n{script}\n"));
-        let permissions = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(&program, permissions).unwrap();
+        pi_test_support::write_program(&program, format!("#!/bin/sh\n{script}\n"));
         let path = format!("{}:/usr/bin:/bin", directory.path().display());
         let env = NodeHostEnv::new(&path);
         let failed = env.load("worker.ts", ExtensionHost::Node).await;

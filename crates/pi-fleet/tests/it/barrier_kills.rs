@@ -365,13 +365,10 @@ async fn a_machine_may_be_lost_at_every_barrier() {
 /// Writes a program that starts pi with the environment of the fixture.
 fn wrapper_script(fixture: &Fixture) -> PathBuf {
     use std::fmt::Write as _;
-    use std::os::unix::fs::PermissionsExt as _;
     let mut text = "#!/bin/sh\n".to_owned();
     for (name, value) in fixture.environment() {
         writeln!(text, "export {name}='{value}'").unwrap();
     }
     writeln!(text, "exec '{}' \"$@\"", fixture.pi.display()).unwrap();
-    let path = fixture.home.write("pi.sh", text);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
-    path
+    fixture.home.write_program("pi.sh", text)
 }

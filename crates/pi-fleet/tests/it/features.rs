@@ -1,7 +1,5 @@
 //! What tasks ask for: secrets, labels, containers; and where results and progress are kept.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -296,8 +294,7 @@ async fn an_agent_works_in_a_container() {
          [ \"$program\" = /usr/local/bin/pi ] && program='{}'\nexec \"$program\" \"$@\"\n",
         fixture.pi.display()
     );
-    let program = fixture.home.write("podman", script);
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let program = fixture.home.write_program("podman", script);
     let settings = json!({"fleet": {"container": {"program": program, "image": "tools:1"}}});
     fixture
         .home
@@ -343,7 +340,7 @@ async fn pi_runs_the_program_next_to_it() {
         // A program finds itself by the path of its file, not by that of a link.
         let path = directory.join(name);
         if std::fs::hard_link(program, &path).is_err() {
-            std::fs::copy(program, &path).unwrap();
+            pi_test_support::copy_program(program, &path);
         }
     }
     let tasks = fixture.tasks(&["a".to_owned()], &json!({}));

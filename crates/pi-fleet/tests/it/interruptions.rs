@@ -131,8 +131,6 @@ async fn ctrl_c_explains_how_to_resume() {
 #[cfg(unix)]
 #[tokio::test]
 async fn an_agent_that_does_not_start_is_ended() {
-    use std::os::unix::fs::PermissionsExt as _;
-
     let Some(fixture) = Fixture::new().await else {
         return;
     };
@@ -142,8 +140,7 @@ async fn an_agent_that_does_not_start_is_ended() {
         gate.command(),
         fixture.pi.display()
     );
-    let program = fixture.home.write("silent-pi", script);
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let program = fixture.home.write_program("silent-pi", script);
     let more = ["--pi", program.to_str().unwrap()];
     let wall = json!({"limits": {"wall": "1s"}});
     for (name, fields, expected) in [("w", wall, "limit"), ("c", json!({}), "canceled")] {
@@ -263,7 +260,6 @@ async fn commands_of_a_killed_batch_run_again() {
 
 #[tokio::test]
 async fn a_killed_batch_leaves_no_git_that_disturbs_the_next_one() {
-    use std::os::unix::fs::PermissionsExt as _;
     let Some(fixture) = Fixture::new().await else {
         return;
     };
@@ -275,8 +271,7 @@ async fn a_killed_batch_leaves_no_git_that_disturbs_the_next_one() {
          \"$last/late\";; esac\nexec git \"$@\"\n",
         gate.command()
     );
-    let program = fixture.home.write("bin/git", script);
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let program = fixture.home.write_program("bin/git", script);
     let task = [TASK.to_owned()];
     let tasks = fixture.tasks(&task, &json!({}));
     let path = format!("{}:{found}", program.parent().unwrap().display());

@@ -66,6 +66,12 @@ pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) 
     }
 }
 
+/// Returns the number of this day (UTC) since 1970, which is what a budget of a day refers to.
+pub(crate) fn today() -> u64 {
+    let time = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    time.as_secs() / (24 * 60 * 60)
+}
+
 /// Waits until a batch of this many runs is finished.
 pub(crate) async fn wait(fixture: &Fixture, count: usize) {
     let deadline =

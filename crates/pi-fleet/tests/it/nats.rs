@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::chaos::setting;
-use crate::machines::{unqueued, until};
+use crate::machines::{today, unqueued, until};
 use crate::nats_server::{NatsCluster, NatsServer};
 
 fn entry(epoch: u64, record: &serde_json::Value) -> LogEntry {
@@ -358,18 +358,23 @@ async fn a_batch_that_is_submitted_again_keeps_its_budget() {
     assert!(is_reached(&charge("5", 0.125, 0.0)).await);
     // A day counts all batches.
     let other = server.engine("budget", "c").await;
-    let delivery = take(&other).await;
-    let day = Charge {
-        per_day: Some(0.5),
-        ..charge("6", 0.0, 0.0)
-    };
-    assert!(other.charge(&delivery, &day).await.unwrap());
-    assert!(
-        !other
-            .charge(&delivery, &charge("7", 0.0, 0.0))
-            .await
-            .unwrap()
-    );
+    let other_delivery = take(&other).await;
+    for attempt in 6.. {
+        let begin = today();
+        is_reached(&charge(&format!("{attempt}"), 0.5, 0.0)).await;
+        let day = Charge {
+            per_day: Some(0.5),
+            ..charge(&format!("{attempt}-day"), 0.0, 0.0)
+        };
+        let is_day_reached = other.charge(&other_delivery, &day).await.unwrap();
+        // Again if the day has ended meanwhile.
+        if today() == begin {
+            assert!(is_day_reached);
+            break;
+        }
+    }
+    let without = charge("without", 0.0, 0.0);
+    assert!(!other.charge(&other_delivery, &without).await.unwrap());
 }
 
 #[tokio::test]

@@ -3,14 +3,13 @@
 //! Only scripts that the rules allow are run, and only with programs that the test provides.
 
 use std::fs;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pi_permissions::{Effect, PermissionRules, ToolUse};
 use pi_protocol::json::JsonObject;
 use pi_protocol::settings::{PermissionRule, PermissionSettings};
+use pi_test_support::write_program;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
@@ -175,12 +174,8 @@ fn bash_runs_no_denied_command_of_an_allowed_script() {
     let marker = directory.path().join("marker");
     let work = directory.path().join("work");
     fs::create_dir(&programs).unwrap();
-    let mut options = fs::OpenOptions::new();
-    let program = options.create_new(true).write(true).mode(0o755);
-    let mut program = program.open(programs.join(DENIED)).unwrap();
     let text = format!("#!/bin/sh\n: > '{}'\n", marker.display());
-    program.write_all(text.as_bytes()).unwrap();
-    drop(program);
+    write_program(&programs.join(DENIED), text);
     let is_run = |script: &str| {
         fs::create_dir(&work).unwrap();
         let mut bash = Command::new(BASH);

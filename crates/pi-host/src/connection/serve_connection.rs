@@ -180,12 +180,13 @@ impl Connection {
             notices: self.options.notices.clone(),
             ..options
         };
+        self.feed = Some(SessionFeed::new(self.handle.clone(), options));
+        self.waiting = None;
+        // Events reach an observer that is counted.
         self.observing = match (&self.options.observers, self.observing.take()) {
             (Some(count), None) if !self.is_listing => Some(CountedObserver::new(count)),
             (_, counted) => counted.filter(|_| !self.is_listing),
         };
-        self.feed = Some(SessionFeed::new(self.handle.clone(), options));
-        self.waiting = None;
     }
 
     /// Sends the next lines of the feed; `false` once the session was closed. Can be canceled without losing a line.

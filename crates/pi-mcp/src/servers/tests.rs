@@ -1,10 +1,10 @@
 //! Servers of sessions, with a tiny server in a shell script.
 #![cfg(unix)]
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pi_test_support::write_program;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -37,10 +37,8 @@ impl Home {
             directory: tempfile::tempdir().unwrap(),
             pool: McpPool::default(),
         };
-        home.write("server.sh", SERVER);
+        write_program(&home.path("server.sh"), SERVER);
         home.write("description", "Greets");
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(home.path("server.sh"), mode).unwrap();
         let variables = json!({"PIDS": home.path("pids"), "DESCRIPTION": home.path("description")});
         let entry = json!({"command": home.path("server.sh"), "env": variables});
         let config = json!({"mcpServers": {"tiny": entry}});

@@ -1,6 +1,5 @@
 //! Tools in a container: with a fake `docker` that runs commands in the workspace, and with podman where it works.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use pretty_assertions::assert_eq;
@@ -26,10 +25,8 @@ exit "${PIPESTATUS[0]}"
 
 fn install(test: &BotTest) {
     let root = test.workspace().display().to_string();
-    let path = test
-        .home
-        .write("bin/docker", FAKE_DOCKER.replace("ROOT", &root));
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let docker = FAKE_DOCKER.replace("ROOT", &root);
+    test.home.write_program("bin/docker", docker);
 }
 
 #[tokio::test]
@@ -208,8 +205,7 @@ async fn tools_work_in_a_real_container() {
         "#!/bin/sh\nHOME='{home}' exec podman {} \"$@\"\n",
         container.options.join(" ")
     );
-    let path = test.home.write("bin/docker", docker);
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    test.home.write_program("bin/docker", docker);
     let _bot = test.start();
     test.slack.say("C1", "U1", "<@UBOT> go");
     test.slack.wait_for_answer("C1", "done").await;

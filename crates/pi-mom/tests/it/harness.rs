@@ -96,6 +96,16 @@ impl BotTest {
         command.arg(workspace).spawn().unwrap()
     }
 
+    /// Starts the bot in a time zone where the day ends in about twelve hours.
+    pub(crate) fn start_at_noon(&self) -> Child {
+        let time = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+        let hour = i64::try_from(time.as_secs() / 3600 % 24).unwrap();
+        let mut command = self.command(&[]);
+        // The offset of a time zone is positive west of Greenwich here.
+        command.env("TZ", format!("NOON{:+}", hour - 12));
+        command.arg(self.workspace()).spawn().unwrap()
+    }
+
     /// Returns the lines of a channel's log.
     pub(crate) fn log(&self, channel: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.workspace().join(channel).join("log.jsonl"));

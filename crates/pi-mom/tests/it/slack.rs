@@ -122,7 +122,7 @@ async fn cost_is_counted_and_limited_by_day() {
         &json!({"maxCostPerDay": 0.15}),
     )
     .await;
-    let _bot = test.start();
+    let _bot = test.start_at_noon();
     test.slack.say("C1", "U1", "<@UBOT> a");
     test.slack.wait_for_answer("C1", "one").await;
     test.wait_for_outcomes("C1", 1).await;

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -61,8 +60,7 @@ impl TestPod {
         }
         for (name, text) in TOOLS {
             let fake = home.path().join("fake").display().to_string();
-            let tool = home.write(&format!("fake/bin/{name}"), text.replace("@FAKE@", &fake));
-            fs::set_permissions(tool, fs::Permissions::from_mode(0o755)).unwrap();
+            home.write_program(&format!("fake/bin/{name}"), text.replace("@FAKE@", &fake));
         }
         home.write("fake/driver", "550.54.15\n");
         home.write(

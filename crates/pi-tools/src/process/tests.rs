@@ -186,8 +186,9 @@ async fn processes_end_with_the_session() {
     let started = async {
         loop {
             let text = std::fs::read_to_string(&file).unwrap_or_default();
-            if let Ok(pid) = text.trim().parse::<i32>() {
-                return rustix::process::Pid::from_raw(pid).unwrap();
+            // Complete with its line feed.
+            if let Some(pid) = text.strip_suffix('\n') {
+                return pid.to_owned();
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -195,7 +196,7 @@ async fn processes_end_with_the_session() {
     let pid = tokio::time::timeout(DEADLINE, started).await.unwrap();
     drop(harness.tool);
     let ended = async {
-        while rustix::process::test_kill_process(pid).is_ok() {
+        while pi_test_support::is_running(&pid) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

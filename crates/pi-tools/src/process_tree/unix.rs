@@ -6,6 +6,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
@@ -15,6 +16,9 @@ use tokio::signal::unix::SignalKind;
 use super::table::{self, PipeId, Process};
 use super::{KILL_TIMEOUT, lead_session};
 
+/// Capacity of a pipe.
+const CHUNK_BYTES: usize = 64 * 1024;
+
 /// The read end of the pipe that both output streams of a command use.
 #[derive(Debug)]
 pub(crate) struct OutputPipe(pipe::Receiver);
@@ -23,6 +27,21 @@ impl OutputPipe {
     /// Waits for output and appends it; returns 0 if no process can write anymore. Cancel safe.
     pub(crate) async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
         self.0.read_buf(buffer).await
+    }
+
+    /// Appends output that is in the pipe now; `None` if there is none. Unlike [`read`](Self::read), does not depend on
+    /// what the runtime has noticed: on a loaded machine a timer may fire before a change of the pipe is processed.
+    pub(crate) fn read_available(&mut self, buffer: &mut BytesMut) -> Option<io::Result<usize>> {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        // The runtime has made the pipe non-blocking.
+        match rustix::io::retry_on_intr(|| rustix::io::read(&self.0, &mut chunk)) {
+            Ok(count) => {
+                buffer.extend_from_slice(chunk.get(..count).unwrap_or_default());
+                Some(Ok(count))
+            }
+            Err(Errno::AGAIN) => None,
+            Err(error) => Some(Err(error.into())),
+        }
     }
 }
 
@@ -279,5 +298,30 @@ pub(super) fn signal_group(root: Pid, signal: Signal) {
         && let Err(error) = rustix::process::kill_process(root, signal)
     {
         tracing::debug!(%error, pid = root.as_raw_pid(), "cannot signal process");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn output_is_read_before_the_runtime_notices_it() {
+        let mut command = Command::new("sh");
+        // A child keeps the pipe.
+        command.args(["-c", "sleep 600 & printf last"]);
+        let (mut tree, mut pipe) = ProcessTree::spawn(command).unwrap();
+        // Blocks the only thread of the runtime.
+        while !has_ended(tree.members.root).unwrap() {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        let mut buffer = BytesMut::new();
+        assert_eq!(pipe.read_available(&mut buffer).unwrap().unwrap(), 4);
+        assert_eq!(buffer.as_ref(), b"last");
+        assert!(pipe.read_available(&mut buffer).is_none());
+        tree.kill().await;
+        assert_eq!(pipe.read_available(&mut buffer).unwrap().unwrap(), 0);
     }
 }

@@ -44,6 +44,18 @@ impl OutputPipe {
         buffer.extend_from_slice(&chunk);
         Ok(chunk.len())
     }
+
+    /// Appends output that the thread has read; `None` if there is none.
+    pub(crate) fn read_available(&mut self, buffer: &mut BytesMut) -> Option<io::Result<usize>> {
+        match self.0.try_recv() {
+            Ok(chunk) => {
+                buffer.extend_from_slice(&chunk);
+                Some(Ok(chunk.len()))
+            }
+            Err(mpsc::error::TryRecvError::Empty) => None,
+            Err(mpsc::error::TryRecvError::Disconnected) => Some(Ok(0)),
+        }
+    }
 }
 
 /// A running command with all its descendants, which are killed on drop.

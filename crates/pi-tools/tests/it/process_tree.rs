@@ -20,6 +20,9 @@ use crate::support::{run_isolated, text};
 /// Longer than any test should take, and shorter than the commands would run.
 const TEST_TIMEOUT: Duration = Duration::from_secs(40);
 
+/// Chunks of output that wait for the reader.
+const CHANNEL_CAPACITY: usize = 4;
+
 struct MarkedCommand {
     mark: String,
     directory: TempDir,
@@ -66,7 +69,7 @@ impl MarkedCommand {
     }
 
     fn start(&self, cancel: &CancellationToken) -> StartedCommand {
-        let (sender, output) = mpsc::channel(4);
+        let (sender, output) = mpsc::channel(CHANNEL_CAPACITY);
         let (command, cancel) = (self.command.clone(), cancel.clone());
         let task =
             tokio::spawn(
@@ -233,17 +236,38 @@ async fn a_daemon_that_keeps_the_pipe_survives_and_can_write() {
     assert_eq!(reply.unwrap(), "alive\n");
 }
 
+/// Waits until a condition is met.
+async fn until(condition: impl Fn() -> bool) {
+    let waiting = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(TEST_TIMEOUT, waiting).await.unwrap();
+}
+
 #[tokio::test]
 async fn output_after_the_shell_exits_waits_for_a_slow_reader() {
-    // The shell exits once output has arrived: idle time counts from there.
-    // What the reader does not take fits into the pipe, so the writer completes meanwhile.
-    let command = "(head -c 370000 /dev/zero; echo last) & read line < gate; true";
-    let command = MarkedCommand::new(command).with_pipe("gate");
-    let gate = command.directory.path().join("gate");
+    let command = "(for _ in 1 2 3 4; do read line < gate; printf x; done; read line < gate; echo last; : > written) & \
+                   read line < exit; true";
+    let command = MarkedCommand::new(command)
+        .with_pipe("gate")
+        .with_pipe("exit");
+    let open = async |name: &str| {
+        let pipe = command.directory.path().join(name);
+        let open = move || std::fs::File::options().write(true).open(pipe).map(drop);
+        tokio::task::spawn_blocking(open).await.unwrap().unwrap();
+    };
     let mut running = command.start(&CancellationToken::new());
-    running.wait_for("\0").await;
-    let open = move || std::fs::File::options().write(true).open(gate).map(drop);
-    tokio::task::spawn_blocking(open).await.unwrap().unwrap();
+    // Fills the channel with a chunk at a time, so that nothing more is read.
+    for count in 1..=CHANNEL_CAPACITY {
+        open("gate").await;
+        until(|| running.output.len() == count).await;
+    }
+    open("gate").await;
+    open("exit").await;
+    let written = command.directory.path().join("written");
+    until(|| written.exists()).await;
     // Takes as long as the idle time that would complete the command.
     let silent = MarkedCommand::new("sleep 5 & echo started");
     let result = silent.start(&CancellationToken::new()).end().await;

@@ -135,15 +135,7 @@ pub(crate) fn run_isolated(test: &str) -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if is_root {
         let copy = public.path().join("test");
-        // Not copied by this process: a process forked by another test would briefly hold the copy
-        // open for writing, and a binary that is open for writing cannot be executed.
-        let copied = std::process::Command::new("cp")
-            .args([&program, &copy])
-            .status();
-        assert!(
-            copied.is_ok_and(|status| status.success()),
-            "cannot copy the test binary"
-        );
+        pi_test_support::copy_program(&program, &copy);
         program = copy;
     }
     let mut command = std::process::Command::new(program);

@@ -88,7 +88,8 @@ fn a_run_streams_and_ends_with_the_same_page_as_after_reloads() {
         };
         let mut seen = Vec::new();
         run(&host, || {
-            browser.wait_for("document.querySelector('.is-running')");
+            // The first piece is shown before the next one is sent.
+            browser.wait_for("document.querySelector('.is-running') && /I read/.test(document.getElementById('transcript').textContent)");
             seen.push(browser.text("#transcript"));
         });
         let undisturbed = settled(&mut browser);
@@ -354,12 +355,8 @@ fn a_long_session_shows_its_end_and_earlier_entries_on_demand() {
     browser.wait_for("/message 999$/.test(document.querySelector('#transcript article:last-of-type')?.textContent)");
     let count = "document.querySelectorAll('#transcript article').length";
     assert_eq!(browser.evaluate(count), 30);
-    for _ in 0..10 {
-        browser.evaluate("document.getElementById('scroller').scrollTop = 0");
-        browser.evaluate("new Promise((resolve) => setTimeout(resolve, 150))");
-    }
-    browser
-        .wait_for("/message 0$/.test(document.querySelector('#transcript article')?.textContent)");
+    // Each time the start is reached, earlier entries are added above it.
+    browser.wait_for("(() => { document.getElementById('scroller').scrollTop = 0; return /message 0$/.test(document.querySelector('#transcript article')?.textContent); })()");
     assert_eq!(browser.evaluate(count), 1000);
     assert_eq!(browser.problems(), [] as [String; 0]);
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use pi_test_support::is_running;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -49,8 +50,8 @@ fn process_in(file: &Path) -> Pid {
 fn assert_left_behind(context: &TestContext, mode: &str) {
     for name in ["kept", "closed"] {
         let process = process_in(&context.project_dir().join(name));
-        let killed = kill_process(process, Signal::KILL);
-        assert!(killed.is_ok(), "{mode}: {name} has ended");
+        assert!(is_running(&process.to_string()), "{mode}: {name} has ended");
+        kill_process(process, Signal::KILL).unwrap();
     }
 }
 
@@ -94,8 +95,9 @@ async fn what_a_command_left_in_the_background_continues() {
     let context = TestContext::new([]).await;
     let terminal = Terminal::start(&context, &["--model", "mock/alpha"]);
     terminal.wait("alpha");
-    terminal.submit(&format!("!{LEAVE_BEHIND}; echo left-$((40 + 2))"));
-    terminal.wait("left-42");
+    terminal.submit(&format!("!{LEAVE_BEHIND}; exit 4"));
+    // The command has ended, not only its output: one that still runs is killed.
+    terminal.wait("(exit 4)");
     terminal.quit();
     assert_left_behind(&context, "terminal");
 }
@@ -115,10 +117,16 @@ async fn what_an_extension_left_in_the_background_continues() {
     run_rpc(&context, &extension, state, "response").await;
     assert_left_behind(&context, "RPC");
 
-    let terminal = Terminal::start(&context, &["--model", "mock/alpha", "-e", extension[1]]);
+    // The terminal belongs to a shell, as usual: its processes are hung up when the process it belongs to ends.
+    let script = format!(
+        "\"$PI\" --model mock/alpha -e '{}'; echo status-$?; read line",
+        extension[1]
+    );
+    let terminal = Terminal::start_shell(&context, &script);
     terminal.wait("alpha");
     process_in(&context.project_dir().join("closed"));
-    terminal.quit();
+    terminal.send("\x04");
+    terminal.wait("status-0");
     assert_left_behind(&context, "terminal");
 }
 
@@ -148,7 +156,7 @@ async fn a_command_that_still_runs_ends_with_the_process() {
 fn assert_ended(context: &TestContext, mode: &str) {
     let process = process_in(&context.project_dir().join("kept"));
     let start = Instant::now();
-    while test_kill_process(process).is_ok() {
+    while is_running(&process.to_string()) {
         let is_late = start.elapsed() > TEST_TIMEOUT;
         assert!(!is_late, "{mode}: the command still runs");
         std::thread::yield_now();

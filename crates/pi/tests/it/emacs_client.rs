@@ -276,7 +276,7 @@ async fn a_prompt_runs_from_start_to_end() {
     let mut client = LineClient::start([text_reply("answer")]).await;
     let before = client.state().await["messageCount"].as_u64();
     client.prompt("question").await;
-    let events = client.events_until("agent_end").await;
+    let events = client.events_until("agent_settled").await;
     assert!(has(&events, "agent_start", None));
     assert!(has(&events, "message_update", Some("text_delta")));
     for kind in ["message_start", "message_end"] {
@@ -294,7 +294,7 @@ async fn abort_stops_streaming() {
     client.prompt("question").await;
     client.events_until("agent_start").await;
     client.abort().await;
-    client.events_until("agent_end").await;
+    client.events_until("agent_settled").await;
     assert_eq!(client.state().await["isStreaming"], false);
 }
 
@@ -335,7 +335,7 @@ async fn a_steering_message_is_queued_and_delivered() {
     }
     assert!(messages[1].contains("queued-steer-test"), "{messages:?}");
     client.abort().await;
-    client.events_until("agent_end").await;
+    client.events_until("agent_settled").await;
     assert_eq!(client.state().await["isStreaming"], false);
 }
 
@@ -358,7 +358,7 @@ async fn a_tool_call_is_reported_with_its_arguments_and_result() {
     );
     let text = events.last().unwrap()["result"]["content"][0]["text"].as_str();
     assert!(text.unwrap().contains("MARKER"), "{text:?}");
-    client.events_until("agent_end").await;
+    client.events_until("agent_settled").await;
     assert_eq!(client.state().await["isStreaming"], false);
 }
 

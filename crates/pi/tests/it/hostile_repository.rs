@@ -78,20 +78,11 @@ fn plant_files(context: &TestContext, config_dir: &str) {
             "project",
             &format!("{config_dir}/bin"),
         ] {
-            let path = context.home.write(&format!("{directory}/{name}"), program);
-            make_executable(&path);
+            let path = format!("{directory}/{name}");
+            context.home.write_program(&path, program);
         }
     }
 }
-
-#[cfg(unix)]
-fn make_executable(path: &std::path::Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-#[cfg(not(unix))]
-fn make_executable(_path: &std::path::Path) {}
 
 async fn send_prompt(context: &TestContext, mode: &str) -> PiOutput {
     let arguments = ["--model", "mock/alpha", "--mode", mode];

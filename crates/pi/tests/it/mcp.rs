@@ -1,11 +1,10 @@
 //! MCP servers as child processes: a tiny server in a shell script, which answers with fixed responses.
 #![cfg(unix)]
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use pi_test_support::ScriptedReply;
+use pi_test_support::{ScriptedReply, is_running};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
@@ -83,9 +82,7 @@ fn write_server(context: &TestContext, entry: &mut Value) -> PathBuf {
 }
 
 fn write_script(context: &TestContext, entry: &mut Value, server: &str) -> PathBuf {
-    let script = context.home.path().join("server.sh");
-    context.home.write("server.sh", server);
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = context.home.write_program("server.sh", server);
     let pids = context.home.path().join("pids");
     entry["command"] = json!(script);
     entry["env"] = json!({ "PIDS": pids });
@@ -100,13 +97,11 @@ fn context_with_server(context: &TestContext, entry: Value) -> PathBuf {
     pids
 }
 
-/// Returns the processes that were started and still exist.
+/// Returns the processes that were started and have not ended.
 fn running(pids: &std::path::Path) -> Vec<String> {
     let started = std::fs::read_to_string(pids).unwrap_or_default();
-    let started = started.lines().map(str::to_owned);
-    started
-        .filter(|pid| std::path::Path::new("/proc").join(pid).exists())
-        .collect()
+    let running = started.lines().filter(|pid| is_running(pid));
+    running.map(str::to_owned).collect()
 }
 
 #[tokio::test]
@@ -157,8 +152,7 @@ fn describe_tool(context: &TestContext, description: &str) {
     let text = std::fs::read_to_string(&script).unwrap();
     let read = "DESCRIPTION=$(cat \"$(dirname \"$0\")/description\")";
     let text = text.replacen("#!/bin/sh\n", &format!("#!/bin/sh\n{read}\n"), 1);
-    context.home.write("server.sh", text);
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    context.home.write_program("server.sh", text);
     let config = json!({"mcpServers": {"tiny": entry}});
     context.home.write("agent/mcp.json", config.to_string());
 }

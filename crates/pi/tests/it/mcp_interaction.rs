@@ -1,8 +1,6 @@
 //! What MCP servers ask and offer besides tools: questions, prompts and resources.
 #![cfg(unix)]
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -37,9 +35,7 @@ done
 "#;
 
 fn write_server(context: &TestContext) -> std::path::PathBuf {
-    let script = context.home.path().join("server.sh");
-    context.home.write("server.sh", SERVER);
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = context.home.write_program("server.sh", SERVER);
     let log = context.home.path().join("log");
     let entry = json!({"command": script, "env": {"LOG": log}, "exposure": "direct"});
     let config = json!({"mcpServers": {"tiny": entry}});

@@ -1,7 +1,6 @@
 //! How connections to MCP servers start, and when: with and without a handshake, at the start of a session or on first use.
 #![cfg(unix)]
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -74,9 +73,7 @@ done
 
 /// Configures a server; returns its log.
 fn configure(context: &TestContext, script: &str, mut entry: Value) -> PathBuf {
-    let file = context.home.path().join("server.sh");
-    context.home.write("server.sh", script);
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let file = context.home.write_program("server.sh", script);
     let log = context.home.path().join("log");
     entry["command"] = json!(file);
     entry["env"]["LOG"] = json!(log);

@@ -4,7 +4,6 @@
 //! package is not installed.
 #![cfg(unix)]
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -74,8 +73,7 @@ fn find_reference() -> Option<ReferenceInstall> {
 /// Writes a `node` script with this command and returns its directory. The command receives the arguments for pi.
 fn write_node_wrapper(context: &TestContext, command: &str) -> PathBuf {
     let script = format!("#!/bin/sh\nshift\nexec {command}\n");
-    let path = context.home.write("bin/node", script);
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    let path = context.home.write_program("bin/node", script);
     path.parent().unwrap().to_owned()
 }
 

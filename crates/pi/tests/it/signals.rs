@@ -3,6 +3,7 @@
 
 use std::process::Stdio;
 
+use pi_test_support::is_running;
 use pretty_assertions::assert_eq;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -14,14 +15,6 @@ async fn send_signal(pid: Option<u32>, name: &str) {
         .args(["-s", name, &pid])
         .status();
     assert!(status.await.unwrap().success());
-}
-
-async fn is_alive(pid: &str) -> bool {
-    let status = tokio::process::Command::new("kill")
-        .args(["-0", pid])
-        .stderr(Stdio::null())
-        .status();
-    status.await.unwrap().success()
 }
 
 #[tokio::test]
@@ -63,14 +56,14 @@ async fn child_processes_are_killed_on_exit() {
             break pid.to_owned();
         }
     };
-    assert!(is_alive(&pid).await);
+    assert!(is_running(&pid));
     send_signal(child.id(), "TERM").await;
     let status = tokio::time::timeout(TEST_TIMEOUT, child.wait())
         .await
         .unwrap()
         .unwrap();
     assert_eq!(status.code(), Some(143));
-    assert!(!is_alive(&pid).await, "the shell is still running");
+    assert!(!is_running(&pid), "the shell is still running");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 use std::io::Write as _;
 use std::process::{Output, Stdio};
 
+use pi_test_support::write_program;
 use pretty_assertions::assert_eq;
 use tempfile::TempDir;
 
@@ -15,14 +16,7 @@ fn fake_pi(directory: &Path, version: &str) -> PathBuf {
          '--version --verbose') printf 'pi 1\\nrelease {version}\\n' ;;\n\
          *) echo \"$*\" ;;\nesac\n"
     );
-    let mut file = fs::File::create(&path).unwrap();
-    file.write_all(script.as_bytes()).unwrap();
-    drop(file);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
+    write_program(&path, script);
     path
 }
 

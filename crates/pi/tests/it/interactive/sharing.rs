@@ -1,7 +1,5 @@
 //! Sharing sessions, and writing and replaying bug reports.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use crate::harness::{TestContext, text_reply};
 use crate::terminal::Terminal;
 
@@ -10,12 +8,11 @@ const KEY: &str = "ghp_0123456789abcdefABCDEF0123456789abcd";
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shared_page_is_redacted_and_its_link_is_shown() {
     let context = TestContext::new([text_reply(&format!("The token is {KEY}, keep it."))]).await;
-    let program = context.home.write(
+    let program = context.home.write_program(
         "bin/gh",
         "#!/bin/sh\n[ \"$1\" = auth ] && exit 0\ncp \"$4\" \"$HOME.html\"\n\
          echo https://gist.github.com/me/0123abcdef\n",
     );
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!(
         "{}:{}",
         program.parent().unwrap().display(),

@@ -173,8 +173,7 @@ fn use_terminal(context: &TestContext, hook: BadHook) {
         terminal.submit("/do_ping");
         terminal.wait("pong");
     }
-    terminal.send("\x03");
-    terminal.send("\x03");
+    terminal.send("\x03\x03");
     assert_eq!(terminal.exit_code(), 0, "{hook:?}");
     terminal.assert_restored();
 }

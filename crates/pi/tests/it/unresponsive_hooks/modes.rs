@@ -260,8 +260,7 @@ async fn assert_escape_interrupts(hook: BadHook) {
         // Escape as a sequence, which the next key cannot become part of.
         terminal.send("\x1b[27u");
         terminal.wait_gone("to stop");
-        terminal.send("\x03");
-        terminal.send("\x03");
+        terminal.send("\x03\x03");
         assert_eq!(terminal.exit_code(), 0, "{hook:?}");
         terminal.assert_restored();
         context

@@ -1,7 +1,5 @@
 //! Tools that ignore their abort signal: the run ends without their result.
 
-use std::time::{Duration, Instant};
-
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -9,17 +7,13 @@ use super::rpc_session::{RpcSession, is_entered, is_response};
 use super::{BadHook, ENDLESS, SILENT, for_each};
 use crate::harness::{TestContext, text_reply, tool_call_reply};
 
-/// Far more than an abort takes, and less than the five seconds that it took when tools were awaited.
-const LIMIT: Duration = Duration::from_secs(3);
-
+/// The tool never ends. How long an abort awaits it is a test of `pi-extensions`, where time is paused.
 pub(super) async fn assert_abort_abandons(context: &TestContext, hook: BadHook) {
     let mut session = RpcSession::start(context, hook, &[]);
     session.prompt().await;
     session.until(is_entered).await;
-    let aborted = Instant::now();
     session.send(json!({"type": "abort"})).await;
     session.until(is_response("abort")).await;
-    assert!(aborted.elapsed() < LIMIT, "{hook:?}");
     session.send(json!({"type": "get_messages"})).await;
     let response = session.record(is_response("get_messages")).await;
     let messages = response["data"]["messages"].as_array().unwrap();
