@@ -25,26 +25,8 @@ use crate::progress::{InstallProgress, ProgressListener};
 /// Timeout of a query command.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Options that override unsafe settings of the user's and the repository's git configuration.
-const SAFETY_OPTIONS: [&str; 7] = [
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "protocol.ext.allow=never",
-    "submodule.recurse=false",
-    "fetch.recurseSubmodules=false",
-    "gc.auto=0",
-    "advice.detachedHead=false",
-];
-
-/// Variables that would make git use another repository, for example if pi runs in a git hook.
-const HIDDEN_VARIABLES: [&str; 6] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-];
+/// Settings of the commands for packages.
+const PACKAGE_SETTINGS: [&str; 4] = ["-c", "fetch.recurseSubmodules=false", "-c", "gc.auto=0"];
 
 /// How the dependencies of a checkout are installed.
 pub(crate) enum DependencyInstaller<'a> {
@@ -346,11 +328,11 @@ impl GitPackage<'_> {
 
     /// Creates a git command in a directory.
     async fn git(&self, directory: &Path) -> Command {
-        let guards = SAFETY_OPTIONS.iter().flat_map(|guard| ["-c", guard]);
         let mut command = Command::new("git")
-            .args(guards)
+            .args(pi_git::options())
+            .args(PACKAGE_SETTINGS)
             .directory(directory)
-            .without_variables(&HIDDEN_VARIABLES)
+            .without_variables(&pi_git::REPOSITORY_VARIABLES)
             .variable("GIT_TERMINAL_PROMPT", "0")
             .variable("GIT_ASKPASS", "")
             .variable("SSH_ASKPASS_REQUIRE", "never")
@@ -374,7 +356,7 @@ impl GitPackage<'_> {
         let question = Command::new("git")
             .args(["config", "--get", "core.sshCommand"])
             .directory(directory)
-            .without_variables(&HIDDEN_VARIABLES)
+            .without_variables(&pi_git::REPOSITORY_VARIABLES)
             .timeout(QUERY_TIMEOUT);
         command::run(question).await.is_err()
     }

@@ -5,14 +5,6 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
-/// Variables that would make git use another repository than that of the directory.
-const REPOSITORY_VARIABLES: [&str; 4] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_COMMON_DIR",
-];
-
 /// A worktree with a new branch at the last commit of a repository.
 #[derive(Debug)]
 pub(crate) struct Worktree {
@@ -109,25 +101,13 @@ impl Worktree {
 
 /// Runs git and returns its output.
 async fn git(cwd: &Path, arguments: &[&str]) -> Result<String, String> {
-    let mut command = Command::new("git");
+    let mut command = Command::from(pi_git::command());
     command
         .arg("-C")
         .arg(cwd)
-        // They may be in files that a confined sub-agent can write.
-        .args([
-            "-c",
-            "core.hooksPath=/dev/null",
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "safe.bareRepository=explicit",
-        ])
         .args(arguments)
         .stdin(Stdio::null())
         .kill_on_drop(true);
-    for name in REPOSITORY_VARIABLES {
-        command.env_remove(name);
-    }
     let output = command.output().await;
     let output = output.map_err(|error| format!("cannot run git: {error}"))?;
     if !output.status.success() {

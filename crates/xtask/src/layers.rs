@@ -15,6 +15,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pi-web", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
     ("pi-fs", &[]),
+    // Starts git; knows no repository of pi.
+    ("pi-git", &[]),
     ("pi-protocol", &[]),
     ("pi-env", &[]),
     ("pi-http", &["pi-env", "pi-protocol"]),
@@ -54,7 +56,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     // Decides about calls as data.
     ("pi-permissions", &["pi-protocol"]),
     // Files on disk and the entries they belong to; knows no session.
-    ("pi-checkpoint", &["pi-fs", "pi-protocol"]),
+    ("pi-checkpoint", &["pi-fs", "pi-git", "pi-protocol"]),
     // Confines processes; knows no tool and no session.
     ("pi-sandbox", &["pi-env", "pi-protocol"]),
     // Other commands, which know nothing of pi.
@@ -146,6 +148,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "pi-http",
             "pi-env",
             "pi-fs",
+            "pi-git",
             "pi-protocol",
         ],
     ),
@@ -197,6 +200,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "pi-rpc-client",
             "pi-lines",
             "pi-fs",
+            "pi-git",
             "pi-env",
             "pi-protocol",
         ],
@@ -205,7 +209,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     // Writes long answers to files.
     (
         "pi-subagents",
-        &["pi-host", "pi-config", "pi-protocol", "pi-fs"],
+        &["pi-host", "pi-config", "pi-protocol", "pi-fs", "pi-git"],
     ),
     // Participants and tools of sessions, for those who turn them on.
     (

@@ -9,21 +9,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GitId(String);
 
-/// Runs git without anything that the configuration of a repository could start.
 fn git(root: &Path) -> Command {
-    let mut command = Command::new("git");
+    let mut command = pi_git::command();
     command
         .arg("-C")
         .arg(root)
-        .args([
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.hooksPath=/dev/null",
-            // Nothing is a repository only because of what it contains.
-            "-c",
-            "safe.bareRepository=explicit",
-        ])
         .env("GIT_OPTIONAL_LOCKS", "0")
         .stdin(Stdio::null())
         .stderr(Stdio::null());

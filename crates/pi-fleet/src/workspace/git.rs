@@ -13,18 +13,6 @@ use crate::leftovers::RUN_VARIABLE;
 /// Longest output in bytes. Patches and packs are kept in memory, and packs in the log of their run.
 const MAX_OUTPUT: u64 = 256 * 1024 * 1024;
 
-/// Variables that would make Git use another repository, or another program.
-const REPOSITORY_VARIABLES: [&str; 8] = [
-    "GIT_DIR",
-    "GIT_COMMON_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_NAMESPACE",
-    "GIT_EXTERNAL_DIFF",
-];
-
 #[derive(Clone)]
 pub(super) struct Git {
     directory: PathBuf,
@@ -96,24 +84,8 @@ impl Git {
     }
 
     pub(super) async fn bytes(&self, arguments: &[&str]) -> Result<Vec<u8>, WorkspaceError> {
-        let mut command = Command::new("git");
+        let mut command = Command::from(pi_git::command());
         command
-            // Hooks and file monitors of a repository are untrusted code, and so is what the configuration of a
-            // submodule names.
-            .args([
-                "-c",
-                "core.hooksPath=/dev/null",
-                "-c",
-                "core.fsmonitor=false",
-                "-c",
-                "submodule.recurse=false",
-            ])
-            .args([
-                "-c",
-                "protocol.ext.allow=never",
-                "-c",
-                "advice.detachedHead=false",
-            ])
             .args(arguments)
             .current_dir(&self.directory)
             .env("GIT_TERMINAL_PROMPT", "0")
@@ -124,9 +96,6 @@ impl Git {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        for name in REPOSITORY_VARIABLES {
-            command.env_remove(name);
-        }
         if let Some(repository) = &self.repository {
             command.env("GIT_DIR", repository);
         }
