@@ -12,17 +12,33 @@ use crate::args::Args;
 use crate::output::{Exit, Failure};
 use crate::own_stdio;
 use crate::signals::Signals;
-use crate::startup::{extension_flags, split_options, working_directory};
+use crate::startup::{check_extension_flags, extension_flags, split_options, working_directory};
 
 /// Opens the sign-in in a terminal. Clients append it to the command that they start the agent with.
 pub(crate) const LOGIN: &str = "--login";
+
+pub(crate) const HELP: &str = "\
+Serve an editor with the Agent Client Protocol, on standard input and output.
+
+Usage: pi acp [OPTIONS]
+
+Options:
+  --login  Sign in or add an API key, in a terminal
+
+The options of pi for models, tools, extensions and the sandbox apply to every session; the editor selects
+sessions and sends messages. See pi docs editors.
+";
 
 /// Serves the client until it disconnects or a signal arrives.
 pub(crate) async fn run(args: Args, env: Env) -> Exit {
     own_stdio::reserve_stdout();
     own_stdio::reserve_stdin();
     let stop = CancellationToken::new();
-    let started = check(&args).and_then(|()| options(args, env, stop.clone()));
+    let started = match check(&args) {
+        Ok(()) => check_extension_flags(&args, &env).await,
+        failed => failed,
+    };
+    let started = started.and_then(|()| options(args, env, stop.clone()));
     let listening = Signals::listen()
         .map_err(|error| Failure::new(format!("cannot install signal handlers: {error}")));
     let (options, mut signals) = match started.and_then(|options| Ok((options, listening?))) {

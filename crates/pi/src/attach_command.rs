@@ -16,7 +16,7 @@ use crate::mode::Terminals;
 use crate::output::{Exit, Failure, print};
 
 const HELP: &str = "\
-Opens a session that runs in another terminal, in an editor or in the background. Both show the same conversation, and
+Open a session that runs in another terminal, in an editor or in the background. Both show the same conversation, and
 both can send messages and answer questions.
 
 Usage: pi attach [--read-only] [ID]

@@ -17,8 +17,8 @@ pub(crate) fn run(words: Vec<OsString>) -> Exit {
     let this = std::env::current_exe().unwrap_or_default();
     let program: PathBuf = this.with_file_name(PROGRAM);
     if !program.is_file() {
-        return Failure::new(format!("{} is not installed", program.display()))
-            .hint("copy pi-fleet of the same release next to pi")
+        return Failure::new(format!("there is no {}", program.display()))
+            .hint("build it with `cargo build --release -p pi-fleet` and copy it next to pi; see pi docs fleet")
             .report();
     }
     let mut command = Command::new(&program);

@@ -252,6 +252,9 @@ fn arguments(words: &[OsString]) -> Vec<String> {
 
 /// Runs `pi acp …`; `words` follow `acp`.
 fn run_acp(mut words: Vec<OsString>) -> Exit {
+    if words.iter().any(|word| word == "--help" || word == "-h") {
+        return print(acp_mode::HELP);
+    }
     if words.iter().any(|word| word == acp_mode::LOGIN) {
         // Clients open this in a terminal.
         words = vec!["/login".into()];

@@ -39,7 +39,7 @@ Usage:
   pi mcp serve [--sandbox [mode]] [--no-network]
   pi mcp import [claude|cursor|vscode|codex|opencode] [-l] [-y]
 
-Manages the MCP servers in ~/.pi/agent/mcp.json and, in trusted projects, .pi/mcp.json.
+Manage the MCP servers in ~/.pi/agent/mcp.json and, in trusted projects, .pi/mcp.json.
 
 Commands:
   add                      Add a server, or replace the one with this name

@@ -9,9 +9,10 @@ use pi_permissions::{Effect, PermissionRules, ToolUse};
 use pi_protocol::json::JsonObject;
 use pi_protocol::settings::{PermissionRule, PermissionSettings};
 
+use crate::args::Args;
 use crate::output::{Exit, Failure, print};
 use crate::project_trust::saved_access;
-use crate::startup::working_directory;
+use crate::startup::{run_settings, working_directory};
 
 const HELP: &str = "\
 Usage:
@@ -120,6 +121,7 @@ impl Rules {
         let agent_dir = AgentDir::from_env(env);
         let access = saved_access(None, &agent_dir, &cwd, env);
         let settings = SettingsStore::open(&agent_dir, &cwd, access);
+        settings.set_overrides(&run_settings(&Args::default(), env)?);
         if let Some(invalid) = settings.invalid_restriction() {
             return Err(Failure::from_chain(&invalid).hint("correct the file"));
         }
@@ -131,8 +133,9 @@ impl Rules {
 
     fn parse(&self, env: &Env) -> Result<PermissionRules, Failure> {
         let home = env.home_dir();
-        PermissionRules::parse(&self.settings, &self.cwd, home.as_deref())
-            .map_err(|error| Failure::from_chain(&error))
+        PermissionRules::parse(&self.settings, &self.cwd, home.as_deref()).map_err(|error| {
+            Failure::from_chain(&error).hint("correct the rule; see pi docs security")
+        })
     }
 }
 

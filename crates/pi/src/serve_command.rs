@@ -25,7 +25,7 @@ use crate::output::{Exit, Failure, StyledText, print, print_styled};
 use crate::own_stdio;
 use crate::report_problems;
 use crate::signals::Signals;
-use crate::startup::{extension_flags, split_options, working_directory};
+use crate::startup::{check_extension_flags, extension_flags, split_options, working_directory};
 
 /// The port of `--web`, unless `--port` chooses another.
 const DEFAULT_PORT: u16 = 4141;
@@ -127,6 +127,7 @@ async fn serve(words: ServeWords, socket: PathBuf, env: Env) -> Result<Exit, Fai
         .map_err(|error| Failure::new(format!("cannot install signal handlers: {error}")))?;
     let stop = CancellationToken::new();
     let open = words.open;
+    check_extension_flags(&Args::parse(words.rest.clone()), &env).await?;
     let options = options(words, socket.clone(), &env, stop.clone())?;
     let server = Server::bind(options).await;
     let server = server.map_err(|error| {

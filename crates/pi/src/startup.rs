@@ -115,6 +115,27 @@ pub(crate) async fn prepare_interactive(
 /// Loads everything a session has, extensions included, for commands that only report. Nothing is stored or
 /// installed.
 pub(crate) async fn inspect(args: &Args, env: &Env) -> Result<SessionRuntime, Failure> {
+    inspect_with_flags(args, env, Vec::new()).await
+}
+
+/// Fails if the extensions of this directory do not register an unknown flag. For commands that start sessions later: until
+/// then, nothing would report a mistyped `--sandbox`.
+pub(crate) async fn check_extension_flags(args: &Args, env: &Env) -> Result<(), Failure> {
+    let flags = extension_flags(args);
+    if flags.is_empty() {
+        return Ok(());
+    }
+    let runtime = inspect_with_flags(args, env, flags).await?;
+    let failures = extension_failures(&runtime);
+    runtime.shutdown().await;
+    report(&failures)
+}
+
+async fn inspect_with_flags(
+    args: &Args,
+    env: &Env,
+    flags: Vec<ExtensionFlag>,
+) -> Result<SessionRuntime, Failure> {
     let cwd = working_directory()?;
     let mut args = args.clone();
     args.session = SessionArgs::default();
@@ -124,6 +145,7 @@ pub(crate) async fn inspect(args: &Args, env: &Env) -> Result<SessionRuntime, Fa
     host.packages = None;
     options.session_start = StartNotification::Deferred;
     options.extensions.ui = Arc::new(PrintedFailures(ExtensionMode::Print));
+    options.extensions.flags = flags;
     start(&Host::new(host), options).await
 }
 
@@ -298,7 +320,7 @@ async fn find_files(cwd: PathBuf, query: String) -> Vec<String> {
 const RUN_SETTINGS: &str = "PI_SETTINGS";
 
 /// Returns the settings that flags and the environment override for this run.
-fn run_settings(args: &Args, env: &Env) -> Result<SettingsOverrides, Failure> {
+pub(crate) fn run_settings(args: &Args, env: &Env) -> Result<SettingsOverrides, Failure> {
     let Some(text) = env.var(RUN_SETTINGS).filter(|text| !text.is_empty()) else {
         return Ok(args.run_settings());
     };

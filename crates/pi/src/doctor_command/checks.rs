@@ -8,7 +8,7 @@ use pi_config::{
     AgentDir, AuthFile, McpConfigFiles, SettingsStore, load_mcp_config, read_models_file,
 };
 use pi_env::Env;
-use pi_host::{Host, HostOptions, Workspace, WorkspaceOptions};
+use pi_host::{Host, HostOptions, PermissionRules, Workspace, WorkspaceOptions};
 use pi_protocol::{DiagnosticLevel, ProjectAccess};
 use pi_providers::ProviderConfig;
 use pi_session::listing::{self, SearchScope};
@@ -140,6 +140,18 @@ async fn configuration(agent_dir: &AgentDir, cwd: &Path, env: &Env) -> Vec<Findi
     if let Some(invalid) = workspace.settings.invalid_restriction() {
         let finding = Finding::error("configuration", invalid.to_string());
         findings.push(finding.fix("correct the file; pi does not start with it"));
+    }
+    let settings = workspace.settings.settings();
+    let home = env.home_dir();
+    let rules = PermissionRules::parse(&settings.permissions, cwd, home.as_deref());
+    let sandbox = workspace.sandbox();
+    let restrictions = [
+        rules.err().map(|error| pi_host::describe_error(&error)),
+        sandbox.err().map(|error| pi_host::describe_error(&*error)),
+    ];
+    for problem in restrictions.into_iter().flatten() {
+        let finding = Finding::error("configuration", problem);
+        findings.push(finding.fix("correct the settings; pi does not start with them"));
     }
     for diagnostic in &workspace.diagnostics {
         let message = diagnostic.message_with_path();

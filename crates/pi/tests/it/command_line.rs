@@ -40,6 +40,9 @@ async fn invalid_arguments_are_reported_on_one_line_with_hints() {
         (vec!["-z", "-p", "x"], "-z"),
         (vec!["--mode", "nope", "x"], "nope"),
         (vec!["--frobnicate", "-p", "x"], "--frobnicate"),
+        // Sessions start later, without the sandbox that was meant.
+        (vec!["acp", "--sandbx", "read-only"], "--sandbx"),
+        (vec!["serve", "--sandbx", "read-only"], "--sandbx"),
         (vec!["--mode", "rpc", "@a.txt"], "@file"),
         (
             vec!["-p", "x", "--fork", "a", "--no-session"],
@@ -232,4 +235,29 @@ async fn exports_never_overwrite_sessions() {
         "the session was overwritten"
     );
     assert!(!file("page.html").exists());
+}
+
+#[tokio::test]
+async fn doctor_finds_settings_with_which_pi_does_not_start() {
+    for settings in [
+        r#"{"permissions": {"deny": ["bash(git"]}}"#,
+        r#"{"sandbox": {"mode": "strict"}}"#,
+    ] {
+        let context = TestContext::new([]).await;
+        context.home.write("agent/settings.json", settings);
+        let run = context.run(&["doctor"]).await;
+        assert_eq!(run.code, Some(1), "{}", run.stdout);
+        let fix = "correct the settings; pi does not start with them";
+        assert!(run.stdout.contains(fix), "{}", run.stdout);
+        let refused = context.run(&["-p", "x"]).await;
+        assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+    }
+}
+
+#[tokio::test]
+async fn help_of_acp_names_its_options() {
+    let context = TestContext::new([]).await;
+    let run = context.run(&["acp", "--help"]).await;
+    assert_eq!(run.code, Some(0));
+    assert!(run.stdout.contains("--login"), "{}", run.stdout);
 }

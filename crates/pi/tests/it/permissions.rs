@@ -217,3 +217,18 @@ async fn a_project_can_only_restrict() {
     assert_eq!(decide("git log").await, "ask: the rule bash(git *)\n");
     assert_eq!(decide("ls").await, "allow: no rule applies\n");
 }
+
+#[tokio::test]
+async fn rules_of_the_environment_are_tested_and_listed() {
+    let context = TestContext::new([]).await;
+    let rules = r#"{"permissions": {"deny": ["bash(echo *)"]}}"#;
+    for (arguments, expected) in [
+        (&["permissions", "test", "echo x"][..], "deny: "),
+        (&["permissions"], "deny  bash(echo *)"),
+    ] {
+        let mut command = context.command(arguments);
+        let output = command.env("PI_SETTINGS", rules).output().await.unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.starts_with(expected), "{text}");
+    }
+}
