@@ -105,7 +105,7 @@ impl WorkerPool {
                 slot = slots.join_next() => match slot {
                     Some(Ok(slot)) => summary.is_out_of_budget |= slot?,
                     // The other slots continue; the run returns to the queue.
-                    Some(Err(panicked)) => (pool.on_problem)("slot", &format!("{panicked}; its run starts again")),
+                    Some(Err(panicked)) => (pool.on_problem)("slot", &panicked.to_string()),
                     None => break,
                 },
                 () = refreshing, if pool.budget.is_limited() => {

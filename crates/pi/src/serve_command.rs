@@ -127,8 +127,11 @@ async fn serve(words: ServeWords, socket: PathBuf, env: Env) -> Result<Exit, Fai
         .map_err(|error| Failure::new(format!("cannot install signal handlers: {error}")))?;
     let stop = CancellationToken::new();
     let open = words.open;
-    check_extension_flags(&Args::parse(words.rest.clone()), &env).await?;
-    let options = options(words, socket.clone(), &env, stop.clone())?;
+    let args = Args::parse(words.rest.clone());
+    report_problems(&args)?;
+    check(&args)?;
+    check_extension_flags(&args, &env).await?;
+    let options = options(words, args, socket.clone(), &env, stop.clone())?;
     let server = Server::bind(options).await;
     let server = server.map_err(|error| {
         let failure = Failure::new(error.to_string());
@@ -199,13 +202,11 @@ fn offer_text(offer: &PairingOffer) -> String {
 
 fn options(
     words: ServeWords,
+    args: Args,
     socket: PathBuf,
     env: &Env,
     stop: CancellationToken,
 ) -> Result<ServeOptions, Failure> {
-    let args = Args::parse(words.rest.clone());
-    report_problems(&args)?;
-    check(&args)?;
     let cwd = working_directory()?;
     let session_dir = args.session.directory.clone();
     let (mut host, _) = split_options(args.clone(), &cwd, env)?;
